@@ -173,10 +173,17 @@ def convert_indices(indices: Any, plan: WindowPlan, source: str, target: str) ->
     """
     source = arguments.one_of("source", source, ENCODINGS)
     target = arguments.one_of("target", target, ENCODINGS)
+    if not isinstance(plan, WindowPlan):
+        raise TypeError(f"`plan` must be a WindowPlan, got {plan!r} of type {type(plan).__name__}")
     parts = indices if source == "coords" else (indices,)
     if not isinstance(parts, tuple) or (source == "coords" and len(parts) != len(plan.axes)):
         raise TypeError(
             f"`indices` must be a tuple of {len(plan.axes)} arrays for 'coords', got {type(indices).__name__}"
+        )
+    if not all(array_api_compat.is_array_api_obj(part) for part in parts):
+        got = ", ".join(type(part).__name__ for part in parts)
+        raise TypeError(
+            f"`indices` must be an array, or for 'coords' a tuple of arrays, got {got} (not a whole Pooled)"
         )
     if not parts:
         raise ValueError("`indices` holds no array: a plan without pooled axes has no coordinates to start from")

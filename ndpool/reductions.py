@@ -166,7 +166,11 @@ def _representable(xp: Any, dtype: Any, value: Any) -> Any:
     except (TypeError, ValueError):
         raise TypeError(f"{described} of type {type(value).__name__}") from None
     if kind in ("real floating", "complex floating"):
-        return number
+        # A fill element is an element of the array: rounded to its dtype, and not out of its range.
+        if float(xp.finfo(dtype).max) < abs(number) < math.inf:
+            raise ValueError(f"{described}: the largest is {float(xp.finfo(dtype).max)}")
+        rounded = xp.asarray(number, dtype=dtype)
+        return complex(rounded) if kind == "complex floating" else float(rounded)
     if number != number or number in (math.inf, -math.inf) or number != math.floor(number):  # type: ignore[arg-type]
         raise ValueError(described)
     exact = operator.index(value) if hasattr(value, "__index__") else int(value)

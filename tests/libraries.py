@@ -79,9 +79,8 @@ class Library(Enum):
     def context(self) -> Iterator[None]:
         """Where this library's arrays live: the flags of array_api_strict are global."""
         with contextlib.ExitStack() as stack:
-            if self.engine == "generic":
-                # inf - inf is NaN in every namespace, and NumPy's warns; an engine on any namespace can't silence it.
-                stack.enter_context(np.errstate(all="ignore"))
+            # inf - inf is NaN in every namespace, and NumPy's warns; an engine on any namespace can't silence it.
+            stack.enter_context(np.errstate(all="ignore"))
             if self.value.flags:
                 import array_api_strict
 

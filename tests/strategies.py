@@ -223,7 +223,8 @@ def problems(
     options: dict[str, Any] = {}
     modes = [arguments["padding_mode"]] if isinstance(arguments["padding_mode"], str) else arguments["padding_mode"]
     if "constant" in modes and ("zeros" not in modes or rarely(draw)):
-        options["fill_value"] = draw(st.sampled_from(palette(dtype)))
+        fill = draw(st.sampled_from(palette(dtype)))
+        options["fill_value"] = (fill or 0) if "zeros" in modes else fill  # -0.0 beside "zeros" has no agreed sign
     if draw(st.booleans()):
         options["nan_policy"] = draw(st.sampled_from(["omit", "propagate"]))
     if rarely(draw, 4):

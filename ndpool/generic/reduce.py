@@ -157,7 +157,7 @@ def _extremum(x: Any, plan: WindowPlan, reduction: Reduction, encoding: str | No
     steps = linear(plan, encoding or "plane")
     for window in reversed(plan.ascending):
         state = reduce_axis(xp, algebra, state, window, steps[window.axis] if len(state) > 1 else None)
-    value, *at = state
+    value, *at = state if plan.windows else (xp.asarray(value, copy=True), *state[1:])
     # A fill element of one axis stood in windows that have nothing on another: those are empty all the same.
     empty = [w for w in plan.windows if (w.taking_part == 0).any()]
     missing = _per_axis(xp, plan, "taking_part", value, xp.int64) == 0 if empty else None
@@ -205,7 +205,8 @@ def _total(x: Any, plan: WindowPlan, reduction: Reduction, where: Any) -> Any:
 
     covered = _per_axis(xp, plan, "covered", x, xp.int64)
     filled = _per_axis(xp, plan, "taking_part", x, xp.int64) - covered
-    if any((w.taking_part != w.covered).any() for w in plan.windows):
+    nan_fill = nan is not None and fill != fill
+    if not nan_fill and any((w.taking_part != w.covered).any() for w in plan.windows):
         amount = xp.astype(filled, accumulator)
         value = xp.asarray(fill, dtype=accumulator, device=device)
         value = xp.where(filled > 0, value, xp.zeros_like(value))  # not 0 * inf
@@ -213,7 +214,7 @@ def _total(x: Any, plan: WindowPlan, reduction: Reduction, where: Any) -> Any:
             sums = (sums[0] + value * amount,)
         else:
             sums = algebra.combine(sums, (value, xp.where(value == 0, xp.zeros_like(amount), amount)))
-    taking = filled + (counts[0] if counts else covered)
+    taking = (0 if nan_fill else filled) + (counts[0] if counts else covered)
 
     total = sums[0] if norm is None else sums[0] * sums[1] ** (1 / norm)
     if name == "mean":
@@ -222,7 +223,7 @@ def _total(x: Any, plan: WindowPlan, reduction: Reduction, where: Any) -> Any:
         total = total / (divisor if reduction.divisor is None else reduction.divisor)
         total = xp.where(nothing, xp.asarray(math.nan, dtype=accumulator, device=device), total)
     if nan is not None:
-        only_nan = (taking == 0) & (counts[1] > 0)
+        only_nan = (taking == 0) & (counts[1] + (filled if nan_fill else 0) > 0)
         total = xp.where(only_nan, xp.asarray(math.nan, dtype=accumulator, device=device), total)
     return xp.astype(total, result)
 

@@ -61,9 +61,12 @@ def cell(position: int, n: int, before: int, after: int, mode: str) -> int:
         return start + min(max(position, 0), length - 1)
     if mode == "wrap":
         return start + position % length
-    # Walk there and back over the axis: reflect turns on the edge element, symmetric behind it.
-    way = list(range(length)) + (list(range(length - 2, 0, -1)) if mode == "reflect" else list(range(length))[::-1])
-    return start + way[position % len(way)]
+    # There and back over the axis, for ever: reflect turns on the edge element, symmetric behind it.
+    period = max(1, 2 * length - 2) if mode == "reflect" else 2 * length
+    position %= period
+    if position >= length:
+        position = 2 * length - 2 - position if mode == "reflect" else 2 * length - 1 - position
+    return start + position
 
 
 def axis_window(
