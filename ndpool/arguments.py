@@ -63,7 +63,9 @@ def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:
 
 def is_sequence(value: Any) -> bool:
     """Return whether `value` holds one entry for each axis, rather than one for all."""
-    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    if isinstance(value, (str, bytes)) or hasattr(value, "keys") or getattr(value, "ndim", 1) == 0:
+        return False  # a word, a mapping, an array of one number
+    return hasattr(value, "__len__") and hasattr(value, "__getitem__")
 
 
 def per_axis(name: str, value: Any, axes: Sequence[int]) -> tuple[Any, ...]:

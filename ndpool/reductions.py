@@ -52,11 +52,11 @@ NAN_POLICIES: Final = ("propagate", "omit")
 
 def _number(name: str, value: Any) -> float:
     try:
-        result = value if isinstance(value, (int, float)) else float(value)
+        result = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"`{name}` must be a number, got {value!r} of type {type(value).__name__}") from None
-    if isinstance(value, bool):
-        raise TypeError(f"`{name}` must be a number, got {value!r}")
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError(f"`{name}` must be a number, got {value!r} of type {type(value).__name__}")
     return result
 
 
@@ -161,8 +161,12 @@ def check_fill(xp: Any, dtype: Any, reduction: Reduction, modes: Iterable[str]) 
 def _representable(xp: Any, dtype: Any, value: Any) -> Any:
     kind = kind_of(xp, dtype)
     described = f"`fill_value` must be representable in the array's dtype {dtype}, got {value!r}"
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{described} of type {type(value).__name__}")
     try:
         number = complex(value) if kind == "complex floating" else float(value)
+    except OverflowError:
+        raise ValueError(f"{described}, which no float holds") from None
     except (TypeError, ValueError):
         raise TypeError(f"{described} of type {type(value).__name__}") from None
     if kind in ("real floating", "complex floating"):

@@ -59,6 +59,13 @@ class Call:
         return self.kept[key]
 
 
+def anywhere(call: Call, test: Any, *arguments: Any) -> bool:
+    """Return whether a ufunc that tells true from false is true of any element."""
+    call.scratch.reset("test")
+    there = test(*arguments, out=call.scratch.take("test", arguments[0].shape, bool))
+    return bool(there.any())
+
+
 def read(call: Call, spans: tuple[Span, ...], dtype: Any, ignored: Any, fill: Any) -> Array:
     """Return the elements at the local positions of a tile.
 

@@ -12,7 +12,7 @@ from ndpool.plan import Ints, WindowPlan
 from ndpool.reductions import Reduction, identity
 
 from .algebra import Coded, Plain, State
-from .boxes import Call, order_of, read, reduce_tile
+from .boxes import Call, anywhere, order_of, read, reduce_tile
 from .positions import Decoder, weights
 from .tiles import Borders, Span, Tile
 
@@ -128,14 +128,14 @@ class Extremum:
         """Return whether the fast way may have gone wrong: on a NaN, or on zeros of both signs."""
         if not self.floating or self.magnitude:
             return False
-        if nan and np.isnan(values).any():
+        if nan and anywhere(call, np.isnan, values):
             return True
-        if not (values == 0).any():
+        if not anywhere(call, np.equal, values, 0):
             return False
         word = np.dtype(f"i{self.dtype.itemsize}")
         chunks = list(tile.chunks())
         boxes = [call.box] if len(chunks) == 1 else (self._source(call, spans) for spans in chunks)
-        return any(bool((box.view(word) == np.iinfo(word).min).any()) for box in boxes)
+        return any(anywhere(call, np.equal, box.view(word), np.iinfo(word).min) for box in boxes)
 
     def _nothing(self, tile: Tile, out: Array, at: Ints | None) -> None:
         """Give windows in which no element takes part their answer."""

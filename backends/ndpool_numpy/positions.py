@@ -12,6 +12,7 @@ from ndpool.padding import FILL, MODES
 from ndpool.plan import Ints, WindowPlan
 
 from .boxes import Call
+from .scratch import Scratch
 from .tiles import Borders, Piece, Tile
 
 Array = NDArray[Any]
@@ -65,26 +66,32 @@ class Decoder:
 
     def __call__(self, call: Call, code: Array | None, tile: Tile, out: Ints) -> None:
         """Write the positions of a tile; `code` is `None` where all codes are 0."""
-        digits = {} if code is None else self._digits(code, tile.pieces)
+        call.scratch.reset("digits")
+        digits = {} if code is None else self._digits(call.scratch, code, tile.pieces)
         self._plain(call, digits, tile.pieces, out)
         for axis in self.folded:
             for part in _strips(tile.pieces[axis]):
                 self._general(digits, tile.pieces, axis, part, out)
 
-    def _digits(self, code: Array, pieces: tuple[Piece, ...]) -> dict[int, Array]:
+    def _digits(self, scratch: Scratch, code: Array, pieces: tuple[Piece, ...]) -> dict[int, Array]:
         """Return which cell won on each axis: one that takes part, where others stood for it."""
-        digits = {}
+
+        def new() -> Array:
+            return scratch.take("digits", code.shape, code.dtype)
+
+        digits, rest = {}, code
         for axis, weight, _ in self.axes:
-            digit = code // code.dtype.type(weight) if weight > 1 else code
+            digit = rest
             if weight > 1:
-                code = code - digit * code.dtype.type(weight)
+                digit = np.floor_divide(rest, weight, out=new())
+                rest = np.subtract(rest, np.multiply(digit, weight, out=new()), out=new())
             piece = pieces[axis]
             (low, high), (first, last) = piece.limits, piece.whole
             if not first:
                 low = low.clip(0, piece.window.reach - 1)
-                digit = np.maximum(digit, _along(low, axis, digit.ndim).astype(digit.dtype))
+                digit = np.maximum(digit, _along(low, axis, digit.ndim).astype(digit.dtype), out=new())
             if not last:
-                digit = np.minimum(digit, _along((high - 1).clip(0), axis, digit.ndim).astype(digit.dtype))
+                digit = np.minimum(digit, _along((high - 1).clip(0), axis, digit.ndim).astype(digit.dtype), out=new())
             digits[axis] = digit
         return digits
 
@@ -105,7 +112,8 @@ class Decoder:
         offset: Any = None
         for axis, _, dilation in self.axes:
             if axis in digits and self.steps[axis]:
-                moved = np.multiply(digits[axis], dilation * self.steps[axis], dtype=self.dtype)
+                moved = call.scratch.take("digits", out.shape, self.dtype)
+                np.multiply(digits[axis], dilation * self.steps[axis], out=moved, dtype=self.dtype)
                 offset = moved if offset is None else np.add(offset, moved, out=moved)
         if offset is None:
             np.copyto(out, grid)

@@ -13,7 +13,7 @@ from ndpool.plan import WindowPlan
 from ndpool.reductions import Reduction, dtypes
 
 from .algebra import Plain, Scaled, State
-from .boxes import Call, order_of, read, reduce_tile
+from .boxes import Call, anywhere, order_of, read, reduce_tile
 from .positions import weights
 from .tiles import Borders, Span, Tile
 
@@ -116,7 +116,7 @@ class Totals:
         (total,) = self._run(
             Plain(call.scratch, np.add, self.dtype), tile, source, (out,) if out.dtype == self.dtype else None
         )
-        if not (self.omit and np.isnan(total).any()):
+        if not (self.omit and anywhere(call, np.isnan, total)):
             return total, None
 
         def numbers(spans: tuple[Span, ...]) -> State:
@@ -193,9 +193,9 @@ class Totals:
         """Return whether a power left the range of the dtype: upwards, or downwards where that is not negligible."""
         tiny = np.finfo(self.dtype).tiny * 2.0**30
         fill = self._filling() if cells.fillings is not None else 1
-        if np.isinf(total).any() or np.isinf(fill) or fill < tiny:
+        if anywhere(call, np.isinf, total) or np.isinf(fill) or fill < tiny:
             return True
-        if not (total < tiny).any():
+        if not anywhere(call, np.less, total, tiny):
             return False
         for spans in tile.chunks():
             elements = self._numbers(call, spans)
