@@ -4,6 +4,7 @@ from .dispatch import backends
 from .indices import convert_indices
 from .plan import AxisWindows, WindowPlan
 from .pooling import Pooled, avg_pool, lp_pool, max_pool, min_pool, pool, sum_pool
+from .threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0.dev0"
 
@@ -14,9 +15,11 @@ __all__ = [
     "avg_pool",
     "backends",
     "convert_indices",
+    "get_num_threads",
     "lp_pool",
     "max_pool",
     "min_pool",
     "pool",
+    "set_num_threads",
     "sum_pool",
 ]

@@ -135,6 +135,15 @@ def convert(xp: Any, indices: Any, plan: WindowPlan, source: str, target: str, d
     return xp.where(missing, xp.full_like(result, -1), result)
 
 
+def _counts(plan: WindowPlan, encoding: str) -> tuple[int, ...]:
+    """Return how many positions there are, for each array that holds some."""
+    sizes = {window.axis: window.size for window in plan.windows}
+    if encoding == "coords":
+        return tuple(sizes[axis] for axis in plan.axes)
+    shapes = {"flat": plan.input_shape, "plane": tuple(sizes.values()), "window": plan.kernel_shape}
+    return (math.prod(shapes[encoding]),)
+
+
 def convert_indices(indices: Any, plan: WindowPlan, source: str, target: str) -> Any:
     """Write positions of one encoding in another.
 
@@ -156,8 +165,8 @@ def convert_indices(indices: Any, plan: WindowPlan, source: str, target: str) ->
     Raises
     ------
     TypeError, ValueError
-        For an unknown encoding, a wrong shape or dtype, and, where `target` is ``"window"``, for a position that is not
-        in the window of its output position.
+        For an unknown encoding, a wrong shape or dtype, a position that the array (or the window) has not and, where
+        `target` is ``"window"``, for one that is not in the window of its output position.
 
     Examples
     --------
@@ -193,5 +202,11 @@ def convert_indices(indices: Any, plan: WindowPlan, source: str, target: str) ->
         if not xp.isdtype(part.dtype, "integral"):
             raise TypeError(f"`indices` must be integers, got dtype {part.dtype}")
     wide = tuple(xp.astype(part, xp.int64) for part in parts)
+    for part, count in zip(wide, _counts(plan, source), strict=True):
+        if bool(xp.any((part < -1) | (part >= count))):
+            least, most = int(xp.min(part)), int(xp.max(part))
+            raise ValueError(
+                f"`indices` must be -1 or positions 0 to {count - 1} for {source!r}, got {least} to {most}"
+            )
     given = wide if source == "coords" else wide[0]
     return convert(xp, given, plan, source, target, array_api_compat.device(wide[0]))

@@ -126,6 +126,7 @@ def reduction_of(
     return Reduction(word, fill_value, policy, p, divisor)
 
 
+@lru_cache(maxsize=512)
 def kind_of(xp: Any, dtype: Any) -> str:
     """Return the kind of `dtype` in the standard's words, or ``"other"`` for what no reduction takes."""
     for kind in ("bool", "integral", "real floating", "complex floating"):

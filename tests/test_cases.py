@@ -28,7 +28,7 @@ def test_every_row_takes_part() -> None:
     """A test over an empty table passes."""
     assert len(CASES) == len(cases.load()) == 88
     assert len(cases.built()) == 64
-    assert {row.engine for row in Library} == {None, "numpy", "generic"}
+    assert {row.engine for row in Library} == {None, "numpy", "numba", "generic"}
     assert {row.value.module for row in Library} == {"numpy", "array_api_strict", "torch"}
 
 

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "ndpool"
 ORDER = (
     "padding",
     "arguments",
+    "threads",
     "plan",
     "reductions",
     "indices",

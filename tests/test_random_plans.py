@@ -20,7 +20,13 @@ from .libraries import Library, parametrize
 from .strategies import Problem, interval_problems, problems, shapes, sliding_arguments, values
 
 PLANS = int(os.environ.get("NDPOOL_PLANS", "300"))
-ENGINES = (Library.NUMPY, Library.NUMPY_GENERIC, Library.STRICTEST, Library.TORCH)  # a new engine is one more
+ENGINES = (
+    Library.NUMPY,
+    Library.NUMBA,
+    Library.NUMPY_GENERIC,
+    Library.STRICTEST,
+    Library.TORCH,
+)  # a new engine is one more
 ERROR = r"`\w+`"  # every error about an argument names it
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ def unpack(x: Any) -> tuple[Any, Any]:
     """Return `x` as a plain array, and the mask of the elements that take part where `x` is a masked array."""
     if isinstance(x, np.ma.MaskedArray):
         return np.asarray(x.data), None if x.mask is np.ma.nomask else ~np.ma.getmaskarray(x)
-    return np.asarray(x), None
+    try:
+        return np.asarray(x), None
+    except ValueError as error:
+        raise ValueError(f"`x` is no array, and none can be made of it: {error}") from error
 
 
 NUMPY = Engine(
@@ -30,4 +34,24 @@ NUMPY = Engine(
     ufuncs.reduce,
 )
 
-backend = Backend("numpy", engines=(NUMPY,), unpack=unpack)
+
+def _compiled(*args: Any) -> Any:
+    """Import Numba where it is used: that takes longer than most calls."""
+    from . import compiled
+
+    return compiled.reduce(*args)
+
+
+NUMBA = Engine(
+    "numba",
+    Capabilities(
+        "compiled loops over tiles that stay in the cache, on several threads",
+        positions=("flat", "plane"),
+        where=False,
+        omit=True,
+        takes_dtype=ufuncs.takes_dtype,
+    ),
+    _compiled,
+)
+
+backend = Backend("numpy", engines=(NUMBA, NUMPY) if find_spec("numba") else (NUMPY,), unpack=unpack)

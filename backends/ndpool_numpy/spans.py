@@ -64,6 +64,11 @@ class Span:
         return len(self.runs) == 1 and self.runs[0].source >= 0 and self.runs[0].step > 0
 
     @cached_property
+    def affine(self) -> bool:
+        """Whether the positions are evenly spaced coordinates of the array, in either direction or all one."""
+        return len(self.runs) == 1 and self.runs[0].source >= 0
+
+    @cached_property
     def reads(self) -> list[tuple[slice, slice]]:
         """Coordinates of the array, and the local positions where they belong; the longest run first."""
         runs = sorted((run for run in self.runs if run.source >= 0), key=lambda run: run.begin - run.end)

@@ -37,6 +37,8 @@ def takes_dtype(dtype: Any) -> bool:
 
 def memory_order(x: Array) -> tuple[int, ...]:
     """Return the axes of an array, the outermost in memory first."""
+    if x.flags.c_contiguous:
+        return tuple(range(x.ndim))
     # An axis that stays in one place is read again and again: it belongs outside.
     far = max((abs(stride) for stride in x.strides), default=0) + 1
     return tuple(sorted(range(x.ndim), key=lambda axis: -(abs(x.strides[axis]) or far)))
