@@ -137,7 +137,7 @@ def _recipe(
     fill_value = abs(fill_value) if name == "lp" else fill_value
     fill_value = fill_value**power if read >= machine.POWER else fill_value
     numbers = np.array([neutral, fill_value, math.nan if name == "mean" else neutral], dtype=accumulator)
-    scale = 0.0 if name != "mean" else -1.0 if reduction.divisor is None else float(reduction.divisor)
+    scale = 1.0 if name != "mean" else 0.0 if reduction.divisor is None else float(reduction.divisor)
     counts = made.tables.astype(numbers.real.dtype if accumulator.kind in "fc" else np.float64)
     back = tuple(sorted(range(len(order)), key=order.__getitem__))
     return Recipe(

@@ -195,7 +195,7 @@ def _leave(how, op, src, s, out, where, t, took, options, empty):
 
         def body(how, op, src, s, out, where, t, took, options, empty):
             n, scale = src[1][s], options[0]
-            by = n if scale < 0 else scale if scale > 0 else 1
+            by = scale if scale != 0 else n if n > 0 else 1
             value = math.nan if (n == 0) & (took > 0) else src[0][s] / by
             out[t] = written(how, empty if took == 0 else value)
 
@@ -209,7 +209,7 @@ def _leave(how, op, src, s, out, where, t, took, options, empty):
 
         def body(how, op, src, s, out, where, t, took, options, empty):
             scale, root = options[0], options[2]
-            by = took if scale < 0 else scale if scale > 0 else 1
+            by = scale if scale != 0 else took if took > 0 else 1
             value = src[0][s] ** root if root > 0 else src[0][s] / by
             out[t] = written(how, value if took > 0 else empty)
 
@@ -266,8 +266,7 @@ def run(sources):
         numbers : array of the accumulating dtype
             What stands where nothing takes part, a fill element, and the result of an empty window.
         options : tuple of float
-            What means are divided by (-1: by what took part; 0: no mean), and the exponents of a power and a root
-            (0: none).
+            What results are divided by (0: by what took part), and the exponents of a power and a root (0: none).
         """
         if sources < 0:
             return  # never
