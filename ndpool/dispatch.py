@@ -101,9 +101,15 @@ def resolve(x: Any, backend: str | None) -> Target:
     return Target(array, mask, engines)
 
 
+_namespaces: dict[Any, Any] = {}
+
+
 def namespace(x: Any) -> Any:
     """Return the Array API namespace of an array."""
-    return array_api_compat.array_namespace(x)
+    kind = type(x)
+    if kind not in _namespaces:
+        _namespaces[kind] = array_api_compat.array_namespace(x)
+    return _namespaces[kind]
 
 
 def device(x: Any) -> Any:

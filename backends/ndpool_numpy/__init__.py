@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -35,11 +36,16 @@ NUMPY = Engine(
 )
 
 
-def _compiled(*args: Any) -> Any:
+@cache
+def _engine() -> Any:
     """Import Numba where it is used: that takes longer than most calls."""
     from . import compiled
 
-    return compiled.reduce(*args)
+    return compiled
+
+
+def _compiled(*args: Any) -> Any:
+    return _engine().reduce(*args)
 
 
 NUMBA = Engine(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import lru_cache
+import threading
+from collections.abc import Iterable
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import array_api_compat.numpy as xp
@@ -27,6 +28,11 @@ Array = NDArray[Any]
 TOO_MUCH = 8 << 20
 # Bytes of an array and its results that one thread has done before another has begun.
 SMALL = 1 << 19
+# Bytes of scratch memory that a thread keeps for the next call.
+KEPT = 1 << 18
+# Stands in for positions where none are wanted.
+NOWHERE = np.empty(1, dtype=np.int64)
+_kept = threading.local()
 
 
 class _Memory:
@@ -39,7 +45,8 @@ class _Memory:
 def _line(x: Array, steps: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return all memory under an array as one line, which `x` must outlive; `steps` are its strides in elements."""
     if x.flags.c_contiguous and x.flags.writeable:
-        return x.reshape(-1).view(dtype)
+        line = x.reshape(-1)
+        return line if dtype == x.dtype else line.view(dtype)
     low = sum((n - 1) * step for n, step in zip(x.shape, steps, strict=True) if step < 0)
     size = sum((n - 1) * abs(step) for n, step in zip(x.shape, steps, strict=True)) + 1
     return np.asarray(_Memory(x.__array_interface__["data"][0] + low * x.itemsize, size, dtype))
@@ -74,8 +81,9 @@ class Recipe(NamedTuple):
     """All that a call needs beside the array."""
 
     program: Program
+    steps: tuple[int, ...]
     shape: tuple[int, ...]
-    back: tuple[int, ...]
+    back: tuple[int, ...] | None
     bits: np.dtype[Any]
     accumulator: np.dtype[Any]
     result: np.dtype[Any]
@@ -92,14 +100,16 @@ class Recipe(NamedTuple):
 @lru_cache(maxsize=256)
 def _recipe(
     plan: WindowPlan,
-    order: tuple[int, ...],
-    steps: tuple[int, ...],
+    strides: tuple[int, ...],
     reduction: Reduction,
     fill: str,  # noqa: ARG001 - part of the key: -0.0 and 0.0 are one number
     dtype: np.dtype[Any],
     encoding: str | None,
 ) -> Recipe | None:
     """Decide all that needs no array; `None` where the other engine is for it."""
+    if any(stride % dtype.itemsize for stride in strides):
+        return None
+    order, steps = memory_order(strides), tuple(stride // dtype.itemsize for stride in strides)
     shape, name = tuple(plan.output_shape[axis] for axis in order), reduction.name
     floating = dtype.kind in "fc"
     omit = reduction.omits_nan and floating
@@ -141,9 +151,34 @@ def _recipe(
     counts = made.tables.astype(numbers.real.dtype if accumulator.kind in "fc" else np.float64)
     back = tuple(sorted(range(len(order)), key=order.__getitem__))
     return Recipe(
-        made, shape, back, bits, accumulator, result, _bits(result), companion, direct, (0,) * kind, (0,) * read,
-        counts, numbers, (scale, power, root),
+        made, steps, shape, back if list(back) != sorted(back) else None, bits, accumulator, result, _bits(result),
+        companion, direct, (0,) * kind, (0,) * read, counts, numbers, (scale, power, root),
     )  # fmt: skip
+
+
+def _room(count: int, dtype: np.dtype[Any]) -> Array:
+    """Return scratch memory: where it is little, what this thread had the last time."""
+    if count * dtype.itemsize > KEPT:
+        return np.empty(count, dtype=dtype)
+    kept: dict[Any, Array] = _kept.__dict__
+    room = kept.get(dtype.char)
+    if room is None or len(room) < count:
+        room = kept[dtype.char] = np.empty(count, dtype=dtype)
+    return room
+
+
+def _tiles(recipe: Recipe, line: Array, out: Array, at: Array, share: int, blocks: Iterable[int]) -> None:
+    """Reduce the tiles of some blocks of `share`."""
+    work = recipe.program
+    scratch = _room(4 * work.room, recipe.accumulator)
+    # Without companions the values stand in for them.
+    pair = scratch, scratch if recipe.companion is None else np.empty(4 * work.room, dtype=recipe.companion)
+    near = (line, line) if recipe.direct else pair
+    finished = (out, out) if recipe.result_bits == recipe.accumulator and recipe.companion is None else pair
+    arrays = line, pair, near, out, finished, at
+    for block in blocks:
+        tiles = work.tiles(block, share)
+        machine.run(recipe.op, recipe.how, arrays, tiles, work.code, recipe.counts, recipe.numbers, recipe.options)
 
 
 def reduce(
@@ -152,35 +187,23 @@ def reduce(
     """Reduce every window of `x`; the primitive of `ndpool.backend.Reduce`."""
     if where is not None:
         raise TypeError("the engine 'numba' takes no `where`")
-    itemsize = x.itemsize
     recipe = None
-    if x.flags.aligned and not any(stride % itemsize for stride in x.strides):
-        steps = tuple(stride // itemsize for stride in x.strides)
-        recipe = _recipe(plan, memory_order(x), steps, reduction, repr(reduction.fill_value), x.dtype, want_positions)
+    if x.flags.aligned:
+        recipe = _recipe(plan, x.strides, reduction, repr(reduction.fill_value), x.dtype, want_positions)
     if recipe is None:
         return ufuncs.reduce(x, plan, reduction, want_positions)
-    line = _line(x, steps, recipe.bits)
-    values = np.empty(recipe.shape, dtype=recipe.result)
-    out = values.reshape(-1).view(recipe.result_bits)
-    at = np.empty(recipe.shape if want_positions else (1,), dtype=np.int64)
-    work = recipe.program
-
-    def tiles(blocks: Iterator[int]) -> None:
-        scratch = np.empty(4 * work.room, dtype=recipe.accumulator)
-        # Without companions the values stand in for them.
-        pair = scratch, scratch if recipe.companion is None else np.empty(4 * work.room, dtype=recipe.companion)
-        near = (line, line) if recipe.direct else pair
-        finished = (out, out) if recipe.result_bits == recipe.accumulator and recipe.companion is None else pair
-        arrays = line, pair, near, out, finished, at.reshape(-1)
-        for block in blocks:
-            few = work.tiles(block, share)
-            machine.run(recipe.op, recipe.how, arrays, few, work.code, recipe.counts, recipe.numbers, recipe.options)
-
-    if x.nbytes + values.nbytes <= SMALL:
-        share = work.count
-        tiles(iter((0,)))
+    line, size = _line(x, recipe.steps, recipe.bits), math.prod(recipe.shape)
+    results = np.empty(size, dtype=recipe.result)
+    out = results if recipe.result == recipe.result_bits else results.view(recipe.result_bits)
+    at = np.empty(size, dtype=np.int64) if want_positions else NOWHERE
+    count = recipe.program.count
+    if x.nbytes + results.nbytes <= SMALL:
+        _tiles(recipe, line, out, at, count, (0,))
     else:
         # Several blocks a thread: none waits long for the last.
-        share = min(-(-work.count // (8 * threads.get_num_threads())), BATCH)
-        threads.share(-(-work.count // share), tiles)
-    return values.transpose(recipe.back), at.transpose(recipe.back) if want_positions else None
+        share = min(-(-count // (8 * threads.get_num_threads())), BATCH)
+        threads.share(-(-count // share), partial(_tiles, recipe, line, out, at, share))
+    values, positions = results.reshape(recipe.shape), at.reshape(recipe.shape) if want_positions else None
+    if recipe.back is None:
+        return values, positions
+    return values.transpose(recipe.back), None if positions is None else positions.transpose(recipe.back)

@@ -35,13 +35,11 @@ def takes_dtype(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.type in _KINDS
 
 
-def memory_order(x: Array) -> tuple[int, ...]:
+def memory_order(strides: tuple[int, ...]) -> tuple[int, ...]:
     """Return the axes of an array, the outermost in memory first."""
-    if x.flags.c_contiguous:
-        return tuple(range(x.ndim))
     # An axis that stays in one place is read again and again: it belongs outside.
-    far = max((abs(stride) for stride in x.strides), default=0) + 1
-    return tuple(sorted(range(x.ndim), key=lambda axis: -(abs(x.strides[axis]) or far)))
+    far = max(map(abs, strides), default=0) + 1
+    return tuple(sorted(range(len(strides)), key=lambda axis: -(abs(strides[axis]) or far)))
 
 
 @lru_cache(maxsize=256)
@@ -73,7 +71,7 @@ def reduce(
     """Reduce every window of `x`; the primitive of `ndpool.backend.Reduce`."""
     if where is not None:
         raise TypeError("the engine 'numpy' takes no `where`")
-    order = memory_order(x)
+    order = memory_order(x.strides)
     with np.errstate(all="ignore"):
         engine, tiles, shape, back = _recipe(
             plan, order, reduction, repr(reduction.fill_value), x.dtype, want_positions, BUDGET
