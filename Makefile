@@ -10,7 +10,7 @@ SOURCES := pyproject.toml README.md LICENSE $(shell find ndpool backends -not -p
 export PYTHONSAFEPATH := 1
 unexport PYTHONPATH
 
-.PHONY: demo test lint bench dev clean
+.PHONY: demo test lint bench asv dev clean
 
 demo: .venv/stamp-demo .venv/stamp-wheel
 	$(BIN)/ndpool demo
@@ -25,6 +25,11 @@ lint: .venv/stamp-lint .venv/stamp-wheel
 
 bench: .venv/stamp-bench .venv/stamp-wheel
 	$(BIN)/python asv_bench/versus.py
+
+# The benchmarks of ndpool alone, on the installed wheel.
+asv: .venv/stamp-bench .venv/stamp-wheel
+	cd asv_bench && ../$(BIN)/python -m asv machine --yes
+	cd asv_bench && ../$(BIN)/python -m asv run -E existing:../$(BIN)/python
 
 # For contributors: edits in the tree take effect at once. The next `make test` puts the wheel back.
 dev: .venv/stamp-test .venv/stamp-lint
