@@ -125,8 +125,11 @@ def agree(x: np.ndarray, name: str, arguments: dict[str, Any], **options: Any) -
         assert_indices(positions, answer, encoding, words)
 
 
-@pytest.mark.parametrize("near", [16, 100, 1000])
-def test_tiles_of_any_size(near: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("near", "count"), [(16, 8), (100, 2), (1000, 1)])
+def test_tiles_of_any_size(near: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And on several threads, which arrays as small as these would not get."""
+    ndp.set_num_threads(count)
+    monkeypatch.setattr(compiled, "SMALL", -1)
     monkeypatch.setattr(programs, "NEAR", near)
     monkeypatch.setattr(programs, "FAR", near)
     monkeypatch.setattr(programs, "TILE", 0)

@@ -27,6 +27,7 @@ CHUNK = 2048
 AHEAD, LINE = 2, 64
 
 # Called by compiled code alone: without what Python needs to call it, it compiles in less time.
+# No references are counted: no array is made, and the caller holds all of them.
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
 
 
