@@ -31,7 +31,7 @@ PAGE = f"""# Speed
 
 `make bench` times each case in turns (ndpool, each peer, a copy) in one process, and the table holds the medians in
 milliseconds. A peer is timed only after its result was compared with ndpool's; an empty cell is a peer that is not
-installed, cannot do the case, or has no thread count to set.
+installed, cannot do the case, would take far too long, or has no thread count to set.
 
 {BEGIN}
 {END}
@@ -42,7 +42,8 @@ LEGEND = """\
   given to it, and ONNX Runtime keeps its memory from call to call.
 - *best peer / ours*: above 1 ndpool is the fastest. *share of the roof*: roof / ours.
 - Peers get their input in their own layout, outside the timing, and oneDNN's output stays in its own. PyTorch has no
-  4-D pooling: it is measured with a 3-D pool and then a 2-D one for the fourth axis. OpenCV pools plane by plane."""
+  4-D pooling: it is measured with a 3-D pool and then a 2-D one for the fourth axis. OpenCV pools plane by plane.
+- A peer whose first call takes more than 10 s is timed over two rounds."""
 # A library may leave its threads spinning for a moment after a call: they must not take the next turn's cores.
 PAUSE = 0.01
 # JAX reads these as it starts, and never again: one thread is all that it can be compared with. The flags alone leave a
