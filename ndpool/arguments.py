@@ -229,6 +229,14 @@ def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], name: str, wh
         raise ValueError(f"`{name}` has shape {tuple(shape)}, but {what} is {expected}")
 
 
+def repeated(position: int) -> ValueError:
+    """Return the error of a position that stands twice where it may stand once."""
+    return ValueError(
+        f"`indices` names position {position} more than once, which `overlap` 'error' refuses: allowed are 'last', "
+        f"'sum' and 'max'"
+    )
+
+
 def check_mask(shape: tuple[int, ...], onto: tuple[int, ...], dtype: Any, boolean: bool) -> None:
     """Raise unless `where` is boolean and broadcasts to the shape `onto`."""
     if not boolean:

@@ -43,6 +43,33 @@ class Reduce(Protocol):
         ...
 
 
+class Scatter(Protocol):
+    """The primitive ``scatter``, the adjoints of ``reduce``: by positions, or by windows; the same bits in every run.
+
+    Parameters
+    ----------
+    values : array
+        One entry for each window; never written.
+    plan : WindowPlan
+        What each window covers; by positions, only ``plan.input_shape`` counts.
+    positions : array of int64 or None
+        Of the shape of `values`: where each value goes, as a ``"flat"`` index, inside ``plan.input_shape``; -1 for
+        nowhere. `None`: to every element of its window, as often as that is there.
+    overlap : {"sum", "last", "max", "error"}
+        What becomes of values that go to one position: their sum, the last in C order, the largest (a NaN wins), or an
+        error. By windows, values are summed.
+
+    Returns
+    -------
+    array
+        Of the shape ``plan.input_shape`` and the dtype of `values`, zero where nothing went.
+    """
+
+    def __call__(self, values: Any, plan: WindowPlan, positions: Any = None, overlap: str = "sum") -> Any:
+        """Return the array."""
+        ...
+
+
 def _any_dtype(_: Any) -> bool:
     return True
 
@@ -82,6 +109,7 @@ class Engine:
     name: str
     capabilities: Capabilities
     reduce: Reduce
+    scatter: Scatter | None = None
 
     def takes(self, dtype: Any, reduction: Reduction, masked: bool) -> bool:
         """Return whether this engine's record allows a call."""

@@ -15,6 +15,7 @@ import array_api_compat
 from . import arguments
 from .backend import Backend, Capabilities, Engine
 from .generic.reduce import reduce as generic_reduce
+from .generic.scatter import scatter as generic_scatter
 from .plan import WindowPlan
 from .reductions import Reduction
 
@@ -25,6 +26,7 @@ GENERIC = Engine(
     "generic",
     Capabilities("the Array API standard alone: take, where and slices", positions=("flat", "plane"), where=True),
     generic_reduce,
+    generic_scatter,
 )
 
 
@@ -144,6 +146,14 @@ def reduce(
             told = encoding if encoding in known or encoding is None else known[0]
             values, positions = engine.reduce(target.x, plan, reduction, told, where)
             return values, positions, told
+    raise AssertionError("the generic engine takes every call that passed the checks")
+
+
+def scatter(target: Target, plan: WindowPlan, positions: Any = None, overlap: str = "sum") -> Any:
+    """Run ``scatter`` on the first engine that has it and takes the dtype."""
+    for engine in target.engines:
+        if engine.scatter is not None and engine.capabilities.takes_dtype(target.x.dtype):
+            return engine.scatter(target.x, plan, positions, overlap)
     raise AssertionError("the generic engine takes every call that passed the checks")
 
 

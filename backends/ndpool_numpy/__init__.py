@@ -10,7 +10,7 @@ import numpy as np
 
 from ndpool.backend import Backend, Capabilities, Engine
 
-from . import ufuncs
+from . import scatter, ufuncs
 
 
 def unpack(x: Any) -> tuple[Any, Any]:
@@ -33,6 +33,7 @@ NUMPY = Engine(
         takes_dtype=ufuncs.takes_dtype,
     ),
     ufuncs.reduce,
+    scatter.scatter,
 )
 
 
@@ -48,6 +49,12 @@ def _compiled(*args: Any) -> Any:
     return _engine().reduce(*args)
 
 
+def _compiled_scatter(*args: Any) -> Any:
+    from . import compiled_scatter
+
+    return compiled_scatter.scatter(*args)
+
+
 NUMBA = Engine(
     "numba",
     Capabilities(
@@ -58,6 +65,7 @@ NUMBA = Engine(
         takes_dtype=ufuncs.takes_dtype,
     ),
     _compiled,
+    _compiled_scatter,
 )
 
 backend = Backend("numpy", engines=(NUMBA, NUMPY) if find_spec("numba") else (NUMPY,), unpack=unpack)
